@@ -1,0 +1,4 @@
+package events
+
+// DecidedWire lets the schema tests see the members a stored decision has.
+type DecidedWire = decidedWire
