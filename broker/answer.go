@@ -13,7 +13,8 @@ import (
 func (r Rules) Answer(s Snapshot, a events.Answer, m Moment) Change {
 	a.Responder = r.People.identify(a.Responder)
 	sub := submission{
-		attempt{Key{a.Agent, a.Task}, "answer", string(a.Submission), a.Version}, a.Question, a.Responder,
+		attempt{Key{a.Agent, a.Task}, "answer", string(a.Submission), a.Version},
+		a.Question, a.Responder,
 		[]events.PauseKind{events.Clarification, events.Escalation},
 	}
 	if a.Cancel {

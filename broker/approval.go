@@ -9,7 +9,8 @@ import (
 func (r Rules) Approve(s Snapshot, a events.ApprovalAnswer, m Moment) Change {
 	a.Responder = r.People.identify(a.Responder)
 	sub := submission{
-		attempt{Key{a.Agent, a.Task}, "approval", string(a.Submission), a.Version}, a.Question, a.Responder,
+		attempt{Key{a.Agent, a.Task}, "approval", string(a.Submission), a.Version},
+		a.Question, a.Responder,
 		[]events.PauseKind{events.Approval},
 	}
 	if judged(s, sub, nil) {
