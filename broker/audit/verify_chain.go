@@ -10,7 +10,7 @@ import (
 )
 
 // secret is what a token, a key or a password looks like. Records have no member such a text could be put in on purpose.
-var secret = regexp.MustCompile(`(?i)(xox[abeoprs]-|gh[pousr]_[a-z0-9]{20}|AKIA[0-9A-Z]{16}|sk-[a-z0-9-]{20}|-----BEGIN|eyJ[a-z0-9_-]{10,}\.|passw(or)?d[=:]|bearer )`)
+var secret = regexp.MustCompile(`(?i)(\bxox[abeoprs]-|\bgh[pousr]_[a-z0-9]{20}|\bAKIA[0-9A-Z]{16}|(^|[^a-z0-9_-])sk-[a-z0-9-]{20}|-----BEGIN|\beyJ[a-z0-9_-]{10,}\.|passw(or)?d[=:]|bearer )`)
 
 // chain is guarantee 8 for a record by itself and its place: whole, chained, in the order of the log, about one thing, and
 // without a value or a secret. High watermarks are guarantee 9.
