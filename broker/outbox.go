@@ -88,9 +88,13 @@ func (o outbox) again(ctx context.Context, s events.State, seq uint64) error {
 	return nil
 }
 
+// place is where a channel is asked a question.
+func (c core) place(q events.Question) string {
+	return c.bus.Space().Question(events.Place{Channel: q.Channel, Agent: q.Agent, Task: q.Task, Version: q.Version})
+}
+
 func (c core) send(ctx context.Context, q events.Question, at time.Time) error {
-	subject := c.bus.Space().Question(events.Place{Channel: q.Channel, Agent: q.Agent, Task: q.Task, Version: q.Version})
-	_, err := c.bus.Publish(ctx, subject, events.Envelope{Source: c.bus.Source(), Time: at, Data: q})
+	_, err := c.bus.Publish(ctx, c.place(q), events.Envelope{Source: c.bus.Source(), Time: at, Data: q})
 	return err
 }
 
@@ -106,8 +110,7 @@ func (c core) askSilent(ctx context.Context, k Key) error {
 			continue
 		}
 		q := question(s.State, s.State.Pause, d, events.PhaseAsk)
-		subject := c.bus.Space().Question(events.Place{Channel: q.Channel, Agent: q.Agent, Task: q.Task, Version: q.Version})
-		_, err := c.bus.Last(ctx, bus.Questions, subject)
+		_, err := c.bus.Last(ctx, bus.Questions, c.place(q))
 		if errors.Is(err, bus.ErrNotFound) {
 			err = c.send(ctx, q, s.State.At)
 		}
@@ -136,6 +139,9 @@ func (c core) arm(ctx context.Context, k Key, when func(events.State) time.Time)
 			if err = c.bus.Arm(ctx, events.Timer{Agent: k.Agent, Task: k.Task, Due: at}, s.Seq); err == nil {
 				return nil
 			}
+		}
+		if !bus.Unavailable(err) {
+			return err // no other try would mend it
 		}
 		if err := pause(ctx, try, err); err != nil {
 			return err
